@@ -3,7 +3,7 @@
 (() => {
   if (window.coursePanels) return;
   window.coursePanels = true;
-  const LEAST = 0.63; // of its size (letters of 10 pixels): where it would be smaller, it is cut; no panel is smaller
+  const LEAST = 0.625; // of its size (letters of 10 pixels): where it would be smaller, it is cut; no panel is smaller
   document.head.appendChild(document.createElement("style")).textContent = `
     .in-panels { overflow-x: auto; }
     .in-panels > :not(img) { position: sticky; left: 0; }

@@ -58,7 +58,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = (
-    Choice("norm on the stream", "norm before each part", "trains without warm-up", "notebook 05"),
+    Choice("norm on the stream", "norm before each part", "needs less warm-up", "notebooks 05, 08"),
     Choice("layer norm", "RMS norm: no mean, no β", "less to compute", "section 2"),
     Choice("ReLU", "SwiGLU: a product of two", "a gate on each feature", "section 3"),
     Choice("positions added", "queries, keys turned", "scores see distances", "section 4"),
@@ -335,10 +335,10 @@ def _example() -> tuple[Trials, Sequence[str]]:
     neutral="It opens with the model as it is, and draws no other result before it is chosen.",
     telling={"part": "layer norm"},
     example=_example,
-    part=live.Choice("part of 2017", tuple(SWAPS), AS_IT_IS),
+    part=live.Choice("exchange", tuple(SWAPS), AS_IT_IS),
 )
 def parts_lab(figure: "plots.Figure", trials: Trials, words: Sequence[str]) -> live.Update:
-    """Put one part of 2017 into SmolLM2: the loss on a story, the words of a sentence, and what it then says."""
+    """Exchange one part of SmolLM2: the loss on a story, the words of a sentence, and what it then says."""
     chart, page = figure.subplots(2, 1, height_ratios=(1, 1.5))
     whole = float(trials[AS_IT_IS].nats.mean())
     (bar,) = chart.barh([0], [1], color=plots.ORANGE)

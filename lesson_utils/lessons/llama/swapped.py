@@ -111,7 +111,7 @@ SWAPS: dict[str, Callable[[GPT], list[Change]]] = {
 
 
 class Tried(NamedTuple):
-    """What came of a model with one part of 2017."""
+    """What came of a model with one part exchanged."""
 
     nats: Array  # of each token of the story, (192,)
     says: str  # to the question about France
@@ -123,7 +123,7 @@ def _story(p: Pretrained) -> Ids:
 
 
 def tried(p: Pretrained, name: str) -> Tried:
-    """Run a published model with one part of 2017."""
+    """Run a published model with one part exchanged."""
     with np.errstate(all="ignore"), changed(SWAPS[name](p.model)):
         nats = measures.losses(p.model, _story(p))[0]
         return Tried(nats.astype(np.float32), chatting.answer(p, length=12))

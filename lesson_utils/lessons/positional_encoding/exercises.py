@@ -51,7 +51,7 @@ TABLE = (
     change("into rows", "You write into rows. A row is a position; sines and cosines take turns over the *columns*: `table[:, 0::2]`.", sines="table[0::2] = np.sin(angles)", cosines="table[1::2] = np.cos(angles)"),
     change('pairs not joined', 'Your result has an axis of length 2 too many: the pairs are not joined yet. Reshape it to (length, d_model), or write sines and cosines into `table[:, 0::2]` and `table[:, 1::2]`.', answer="return np.stack([np.sin(angles), np.cos(angles)], axis=-1)"),
     change('transposed', 'Your table lies on its side. A row is a position, a column an entry of its vector: shape (length, d_model).', answer="return table.T"),
-    change('whole numbers', 'Your table holds whole numbers: everything behind the point was cut off. Let the array hold floats.', table="table = np.zeros((length, d_model), dtype=int)"),
+    change('whole numbers', 'Your table holds nothing but 0 and 1: either an array of whole numbers has cut off everything behind the point, or all rows but the first were never written.', table="table = np.zeros((length, d_model), dtype=int)"),
     change('angles', 'These are the angles. Take the sine of each for an even column, and the cosine for the odd one beside it.', sines="", cosines="", answer=("return angles", "return np.repeat(angles, 2, axis=1)")),
     change(
         'an exponent for each column', 'Your sine and its cosine have different angles: each column got an exponent of its own. A pair of columns, 2i and 2i + 1, shares the exponent 2i / d_model.',
@@ -115,7 +115,7 @@ RATES = (
     change("multiplied", "Your hands in `slow` turn faster, not more slowly. Divide their rates by `factor`.", slowed="rates[slow] *= factor"),
     change("the others slowed", "You slow the hands that are not in `slow`, and leave those in `slow` as they are. It should be the other way round.", slowed="rates[np.setdiff1d(np.arange(d // 2), slow)] /= factor"),
     change("nothing slowed", "Every hand keeps its rate. Divide the rates of the pairs in `slow` by `factor`.", slowed=""),
-    change("the factor in place of the rate", "In `slow` the rates are all 1 / factor. Each hand keeps its own rate, divided by `factor`: `/=`, not `=`.", slowed="rates[slow] = 1 / factor"),
+    change("the factor in place of the rate", "In `slow` all rates are alike. Each hand keeps its own rate, divided by `factor`: `/=`, not `=`.", slowed="rates[slow] = 1 / factor"),
     change("stopped", "You stop the hands in `slow`. They should go on turning, `factor` times as slowly.", slowed="rates[slow] = 0"),
     change("subtracted", "You subtract. A hand that turns `factor` times as slowly has its rate *divided* by `factor`.", slowed="rates[slow] -= factor"),
     change("the base multiplied", "You multiply the base by `factor`. That slows all hands but the first, each by another amount. Divide the rates in `slow` by `factor` instead.", rates="rates = (base * factor) ** (-exponents)", slowed=""),

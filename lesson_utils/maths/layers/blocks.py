@@ -34,7 +34,7 @@ class LayerConfig:
     Args:
         num_kv_heads: how many heads keys and values have; see `MultiHead`. Default: num_heads.
         d_ff: width of the feed-forward network. Default: 4 d_model.
-        norm: "pre" (trains without warm-up), "post" (the paper's) or "none".
+        norm: "pre" (needs less warm-up), "post" (the paper's) or "none".
         norm_kind: "layer" (the paper's) or "rms".
         activation: "relu" (the paper's), "gelu" or "swiglu".
         dropout: the share of each sublayer's outputs that is dropped while training.

@@ -66,11 +66,11 @@ def _argument(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]
 
 def _factor(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) -> str | None:
     factors = [_factor_of_one(g, w) for g, w in pairs]
-    if not all(factors):
+    if not all(factors) or (len(pairs) < 2 and not pairs[0][1].ndim):  # a number is some multiple of any other
         return None
     if np.allclose(factors, factors[0], rtol=1e-4):
         return f"it is {_ratio(factors[0])} what it should be, in every {'entry' if pairs[0][1].ndim else 'case'}"
-    if not any(w.ndim for _, w in pairs):  # each number is some multiple of any other
+    if not any(w.ndim for _, w in pairs):
         return None
     return f"it is {factors[0]:.4g} times what it should be on {cases[0].label}, and in other cases another multiple"
 
@@ -104,7 +104,8 @@ def places(g: np.ndarray, w: np.ndarray) -> str:
     """Return which rows, columns or entries are wrong; "" if that is no simple place."""
     with np.errstate(all="ignore"):
         good = np.isclose(g.astype(float), w.astype(float), rtol=1e-4, atol=1e-6, equal_nan=True)
-    if good.all() or not good.any():
+        off = np.nan_to_num(np.abs(g.astype(float) - w.astype(float)), nan=0 if good.all() else np.inf)
+    if good.all() or not good.any() or off[good].max() >= off[~good].max():
         return ""
     named = {-2: "Row", -1: "Column"}
     for axis in (*named, *range(good.ndim - 2)) if good.ndim > 1 else (0,):

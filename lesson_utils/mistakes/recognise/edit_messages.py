@@ -224,7 +224,8 @@ def repair_message(edit: Edit, learner: LearnerCode) -> str:
         return f"{line}: {_statement_cure(edit, learner)} {own_reason(edit.old, edit.new) or _reason_of_kind(kind, edit, *edit.words)}"
     old, new = _changed_part([edit], learner.body)
     if isinstance(old, ast.Attribute) and isinstance(new, ast.Attribute) and not isinstance(old.value, ast.Name):
-        old, new = ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")  # the method alone
+        is_method = ast.dump(old.value) == ast.dump(new.value)
+        old, new = (ast.Name(f".{old.attr}"), ast.Name(f".{new.attr}")) if is_method else (old, new)
     if isinstance(old, ast.IfExp) and edit.kind == "branches" and not isinstance(new, ast.IfExp):
         return f"{line}: leave out the special case, `{ast.unparse(new)}` is right in every case."
     if edit.kind == "results":

@@ -203,9 +203,13 @@ def _instead(node: ast.AST) -> Iterator[Any]:
         yield meant, True, why
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
         yield _power(node), number(node.left) is not None or number(node.right) is not None, POWER
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and (meant := _in_exponent(node)):
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult | ast.Div)
+        and (meant := _in_exponent(node) or _root(node))
+    ):
         why = "`**` comes before `*` and `/`, so that only what stands directly behind it is the exponent."
-        yield meant, ast.unparse(meant.right).startswith("-"), why
+        yield meant, ast.unparse(meant).endswith("** (1 / 2)") or ast.unparse(meant.right).startswith("-"), why
 
 
 def _taken(made: ast.Lambda, counts: Collection[str]) -> tuple[ast.expr, str] | None:
@@ -251,6 +255,15 @@ def _in_exponent(node: ast.expr) -> ast.BinOp | None:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right) if left.col_offset == node.col_offset:
             if power := _in_exponent(left):
                 return ast.BinOp(power.left, power.op, ast.BinOp(power.right, op, right))
+    return None
+
+
+def _root(node: ast.BinOp) -> ast.BinOp | None:
+    """Return a / b ** (1 / 2) for a / b ** 1 / 2; None for (a / b ** 1) / 2."""
+    match node.left:
+        case ast.BinOp(left=a, op=op, right=ast.BinOp(left=b, op=ast.Pow(), right=ast.Constant(1) as one)):
+            if node.left.col_offset == node.col_offset:
+                return ast.BinOp(a, op, ast.BinOp(b, ast.Pow(), ast.BinOp(one, node.op, node.right)))
     return None
 
 
@@ -327,9 +340,17 @@ def _of_loops(loop: Any) -> Iterator[Meant]:
     inside = [node for line in loop.body for node in ast.walk(line)]
     leaves, last = any(isinstance(n, ast.Continue | ast.Break) for n in inside), loop.body[-1]
     if isinstance(last, ast.Return) and len(loop.body) > 1 and not leaves:
-        cure = f"move `{ast.unparse(last)}` below the loop, as far left as the loop's first line."
+        cure = (
+            f"move `{ast.unparse(last)}`, in line {last.lineno}, below the loop, as far left as the loop's first line."
+        )
         why = "Inside the loop, `return` ends the function in the first round."
         yield 1, [with_fields(loop, body=loop.body[:-1]), last], cure, why, True
+    match last:
+        case ast.If(orelse=[ast.Return() as other]) if isinstance(last.body[-1], ast.Return) and not leaves:
+            cure = f"move `{ast.unparse(other)}`, in line {other.lineno}, below the loop, and leave out the `else`."
+            why = "With it, the function ends in the first round, whatever is found there."
+            goes_on = with_fields(loop, body=[*loop.body[:-1], with_fields(last, orelse=[])])
+            yield 1, [goes_on, other], cure, why, True
     for n, line in enumerate(loop.body):
         match line:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_made(value) or number(value) is not None:
