@@ -18,6 +18,7 @@ IN_SIGHT = """node => {
 def figures_after_shift_enter(notebook):
     """Press Shift+Enter in each cell; return by cell what is in sight of its live figure when it has ended."""
     page, found = notebook.page, {}
+    notebook.unfold()  # else Shift+Enter goes past folded sections
     notebook.ask("({content}) => { content.activeCellIndex = 0; content.mode = 'command'; content.activate() }")
     for number, cell in enumerate(notebook.cells):
         page.keyboard.press("Shift+Enter")

@@ -52,7 +52,7 @@ def _grow_controls(films: Mapping[int, grown.Film]) -> dict[str, live.Control]:
 
 
 @live.lab(
-    width=9.8,
+    width=9.4,
     height=4.3,
     controls=_grow_controls,
     neutral="Before the first step nothing has been learnt, and curves are drawn as far as the step.",
@@ -178,7 +178,7 @@ def _found(smollm: Pretrained | None) -> tuple[Census]:
 
 
 @live.lab(
-    width=9.8,
+    width=9.4,
     height=4.1,
     controls=_census_controls,
     prepare=_found,
