@@ -8,6 +8,7 @@ import pytest
 from learners import EXERCISES, cell, checked
 
 from lesson_utils.maths.positions import rotary
+from lesson_utils.mistakes.explain.relations import places
 from lesson_utils.mistakes.judge import run
 from lesson_utils.mistakes.run.sandbox import copied
 
@@ -133,3 +134,9 @@ def test_a_keyword_of_the_library_that_does_the_exercise_is_no_solution():
 
 def test_a_copy_of_the_arguments_lies_in_memory_as_they_do():
     assert copied([np.ones((3, 2)).T])[0].flags["F_CONTIGUOUS"]
+
+
+def test_a_place_is_told_beside_minus_infinity_and_never_against_the_number_shown():
+    right = np.array([[1000.0, -np.inf], [1, 1]])
+    assert places(np.add(right, [[0, 0], [1, 1]]), right) == "Row 1 is wrong, the others right."
+    assert places(np.add(right, [[0.05, 0], [0.01, 0.01]]), right) == "", "its first row is off by most"

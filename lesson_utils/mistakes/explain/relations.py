@@ -70,7 +70,7 @@ def _factor(pairs: Sequence[Pair], cases: Sequence[Case], names: Sequence[str]) 
         return None
     if np.allclose(factors, factors[0], rtol=1e-4):
         return f"it is {_ratio(factors[0])} what it should be, in every {'entry' if pairs[0][1].ndim else 'case'}"
-    if not any(w.ndim for _, w in pairs):
+    if not any(w.ndim for _, w in pairs):  # as is each of several numbers, if the multiples differ
         return None
     return f"it is {factors[0]:.4g} times what it should be on {cases[0].label}, and in other cases another multiple"
 
@@ -104,7 +104,8 @@ def places(g: np.ndarray, w: np.ndarray) -> str:
     """Return which rows, columns or entries are wrong; "" if that is no simple place."""
     with np.errstate(all="ignore"):
         good = np.isclose(g.astype(float), w.astype(float), rtol=1e-4, atol=1e-6, equal_nan=True)
-        off = np.nan_to_num(np.abs(g.astype(float) - w.astype(float)), nan=0 if good.all() else np.inf)
+        off = np.abs(g.astype(float) - w.astype(float))
+    off = np.where(np.isnan(off), np.where(good, 0, np.inf), off)  # −∞ less −∞ is NaN, too
     if good.all() or not good.any() or off[good].max() >= off[~good].max():
         return ""
     named = {-2: "Row", -1: "Column"}

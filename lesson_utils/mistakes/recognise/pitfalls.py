@@ -340,9 +340,7 @@ def _of_loops(loop: Any) -> Iterator[Meant]:
     inside = [node for line in loop.body for node in ast.walk(line)]
     leaves, last = any(isinstance(n, ast.Continue | ast.Break) for n in inside), loop.body[-1]
     if isinstance(last, ast.Return) and len(loop.body) > 1 and not leaves:
-        cure = (
-            f"move `{ast.unparse(last)}`, in line {last.lineno}, below the loop, as far left as the loop's first line."
-        )
+        cure = f"move `{ast.unparse(last)}`, in line {last.lineno}, below the loop, as far left as its first line."
         why = "Inside the loop, `return` ends the function in the first round."
         yield 1, [with_fields(loop, body=loop.body[:-1]), last], cure, why, True
     match last:
